@@ -161,6 +161,27 @@ class LinearKernelMatrix:
         return np.asarray(self.Z @ (a[support] @ self.Z[support]))
 
 
+class KeptKernelMatrix:
+    """Kernel matrix that keeps the entries between the last rows: further steps often use some of them."""
+
+    def __init__(self, matrix: KernelMatrix) -> None:
+        self.matrix = matrix
+        self.rows = np.empty(0, int)
+        self.entries = np.empty((0, 0))
+
+    def among(self, rows: Array) -> Array:
+        """Return the entries between some rows in increasing order."""
+        if not np.isin(rows, self.rows).all():
+            self.rows = rows
+            self.entries = self.matrix.among(rows)
+        place = np.searchsorted(self.rows, rows)
+        return np.asarray(self.entries[place[:, None], place])
+
+    def times(self, a: Array) -> Array:
+        """Return the product with a vector that is zero except at support vectors."""
+        return self.matrix.times(a)
+
+
 @dataclass(frozen=True, eq=False)
 class RowDual:
     """The dual problem without its kernel matrix.

@@ -3,42 +3,41 @@ r"""Newton's method for an SVM whose margins are reduced by norms of slopes.
 .. math:: \min_{c, b}\; \tfrac12\|c\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
           y_i (\varphi_i^\top c + b) - \|B_i c\| \ge \rho_i - \xi_i, \quad \xi \ge 0 .
 
-Each norm is smoothed, :math:`n_i = \sqrt{\|B_i c\|^2 + \epsilon^2}`, and has a dual variable :math:`u_i` with
-:math:`\|u_i\| \le 1` and :math:`n_i u_i = B_i c` at the optimum. A step linearises the margins and both
-equations. It is the dual of an SVM with the rows :math:`g_i = y_i \varphi_i - B_i^\top B_i c / n_i` in the
-metric of
+Each norm is smoothed by ε, and has dual variables :math:`u_i`. A step linearises the margins and the norms,
+as in :mod:`.cone_margins`. With the gradient :math:`v_i` of each norm, it is the dual of an SVM with the rows
+:math:`g_i = y_i \varphi_i - B_i^\top v_i` in the metric H of :mod:`.cone_metric`.
 
-.. math:: H = I + \sum_i \frac{\alpha_i}{n_i} B_i^\top \bigl(I - u_i (B_i c / n_i)^\top\bigr) B_i ,
+The active-set method of :mod:`.active` solves it from the dual variables of the step before. The first step
+starts from the SVM with these rows, this metric and the margins :math:`\rho_i`. Rows outside the margin have
+:math:`\alpha_i = 0` and are not part of H. The dual variables are feasible after every step, so the gap
+is exact. ε decreases with it.
 
-and the active-set method of :mod:`.active` solves it from the dual variables of the step before. Rows outside
-the margin have :math:`\alpha_i = 0` and are not part of H. The dual variables are feasible after every step,
-so the duality gap is exact. ε decreases with it.
-
-The first steps keep f in the span of few coordinates. Then f has all coordinates. If they are many, H is
-exact in some of them and diagonal in the rest. The last steps keep the active set and use the exact H, by
-conjugate gradients.
+The first steps keep f in the span of few coordinates. Then f has all coordinates. If these and the slopes are
+many, H is exact in some coordinates and diagonal in the rest. The last steps keep the active set and use the
+exact H, by conjugate gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve, solve_triangular
-from scipy.linalg.blas import dsyr2k
-from scipy.sparse import csr_array
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, products
 from ..._utils.deadline import NEVER, Deadline
-from ..._utils.linalg import lifted_cholesky, scaled_gram
-from .active import LinearKernelMatrix, RowDual, optimise
+from .active import ActiveSetSolution, KeptKernelMatrix, KernelMatrix, RowDual, optimise
 from .bias import best_bias
+from .cone_margins import ConeMargins, Linearised
+from .cone_metric import Metric, Saddle, SlopeMetric
 
 # Steps of the method at most.
 MAX_STEPS = 60
+
+# Coordinates in which the SVM without slopes is solved.
+FIRST_COORDINATES = 400
 
 # Number of coordinates in the first steps, at least.
 FEWEST = 100.0
@@ -66,12 +65,11 @@ FIRST_SMOOTHING = 0.5
 
 # Share of the gap that ε may cause, and the smallest factor of ε in one step.
 SMOOTHING = 0.1
-FASTEST = 0.1
+FASTEST = 0.01
 
-# The exact H is used from this relative gap on, after a step of this share, with so many products a step.
+# Kinks and the exact H are used from this relative gap on, after a step of this share.
 SETTLED = 1e-3
 SETTLED_SHARE = 0.5
-CONJUGATE = 5
 
 # A slope of this share of the first slope is nearly flat.
 FLAT = 0.1
@@ -81,9 +79,6 @@ BISECTIONS = 12
 
 # Work of the active-set method in one step, in factorisations of a matrix between all rows.
 EFFORT = 20.0
-
-# Lifts of the diagonal of H, whose smallest eigenvalue is 1 except for rounding.
-LIFTS = (0.0, 1e-12, 1e-8, 1e-4)
 
 
 class Features(Protocol):
@@ -104,55 +99,6 @@ class Features(Protocol):
 
     def slopes_of(self, c: Array, some: Array) -> Array:
         """Return B c; 0 for slopes of rows that are not among some."""
-
-
-@dataclass(frozen=True, eq=False)
-class ConeMargins:
-    """The problem without its features.
-
-    Attributes
-    ----------
-    y, margin, bound : (n,) arrays
-        Signs, ρ and C of the rows.
-    rows : (k,) array
-        Rows with slopes, in increasing order.
-    rank : (k,) array
-        Number of slopes of each of them.
-    """
-
-    y: Array
-    margin: Array
-    bound: Array
-    rows: Array
-    rank: Array
-
-    @cached_property
-    def owner(self) -> Array:
-        """The position in ``rows`` of each slope."""
-        return np.repeat(np.arange(len(self.rows)), self.rank)
-
-    def norms(self, s: Array, smoothing: float = 0.0) -> Array:
-        """Return the smoothed norm for each of ``rows``."""
-        return np.sqrt(np.bincount(self.owner, s * s, len(self.rows)) + smoothing**2)
-
-    def grouped(self, weights: Array) -> csr_array:
-        """Return the matrix that sums the slopes of each of ``rows`` with these weights."""
-        ends = np.concatenate([[0], np.cumsum(self.rank)])
-        return csr_array((weights, np.arange(len(weights)), ends), (len(self.rows), len(weights)))
-
-    def rows_with(self, target: Array) -> RowDual:
-        """Return the dual of the SVM in which the rows have these targets."""
-        n = len(self.y)
-        signed = self.y * self.bound
-        lower = np.minimum(signed, 0.0)
-        upper = np.maximum(signed, 0.0)
-        return RowDual(self.y * target, lower, upper, np.ones(n), np.zeros((n, 0)), np.zeros(0))
-
-    def short(self, values: Array, norms: Array) -> Array:
-        """Return by how much each row falls short of its margin; negative if it exceeds the margin."""
-        short = self.margin - self.y * values
-        short[self.rows] += norms
-        return short
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +137,13 @@ class ConeSolution:
 
 
 def minimise(
-    problem: ConeMargins, features: Features, a: Array, tol: float, deadline: Deadline = NEVER
+    problem: ConeMargins,
+    features: Features,
+    guess: Callable[[Array], Array],
+    tol: float,
+    deadline: Deadline = NEVER,
 ) -> ConeSolution | None:
-    """Return the solution from signed dual variables of an SVM without slopes; None if a step fails.
+    """Return the solution; None if a step fails.
 
     Parameters
     ----------
@@ -201,14 +151,14 @@ def minimise(
         Rows and their costs.
     features : Features
         Coordinates of the rows and slopes.
-    a : (n,) array
-        Signed dual variables to start from.
+    guess : callable
+        Function from a kernel matrix of the rows to signed dual variables near those of its SVM.
     tol : float
         Relative gap at which the method ends. It ends earlier if the gap does not decrease any more.
     deadline : Deadline, default=NEVER
         When the method has to end.
     """
-    now = _Steps(problem, features, a, tol)
+    now = _Steps(problem, features, guess, tol)
     best: ConeSolution | None = None
     since = 0
     least = np.inf  # objective
@@ -245,22 +195,6 @@ class _Dual:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Local:
-    """The smoothed problem at the current point.
-
-    Attributes
-    ----------
-    norms : smoothed norms.
-    direction : their gradients by the slopes.
-    short : by how much each row falls short of its margin.
-    """
-
-    norms: Array
-    direction: Array
-    short: Array
-
-
 class _Steps:
     """The current point.
 
@@ -271,28 +205,36 @@ class _Steps:
     c, bias, values, s : coefficients, bias, values of f without bias, and slopes.
     dual : feasible dual variables.
     warm : signed dual variables of the last linearised problem.
+    share : share of the last step that was taken.
     settled : whether its active set is likely to be the active set of the solution.
     """
 
-    def __init__(self, problem: ConeMargins, features: Features, a: Array, tol: float) -> None:
+    def __init__(
+        self, problem: ConeMargins, features: Features, guess: Callable[[Array], Array], tol: float
+    ) -> None:
         self.problem = problem
         self.features = features
         self.tol = tol
         self.all = features.values.shape[1]
         self.work = max(len(problem.owner), 1)
-        self.size = int(min(self.all, max(FEWEST, (FIRST_WORK / self.work) ** 0.5)))
+        most = max((FIRST_WORK / self.work) ** 0.5, FIRST_WORK / self.work**2)
+        self.size = int(min(self.all, max(FEWEST, most)))
         self.exact = self.size
-        self.warm = a
+        self.guess = guess
+        few = self.phi[:, :FIRST_COORDINATES]
+        a = guess(products(few, few))
         self.c = a @ self.phi
         self.values = self.phi @ self.c
         self.s = self._slopes_of(self.c)
         self._shrink()
         norms = problem.norms(self.s)
         self.smoothing = max(FIRST_SMOOTHING * float(norms.mean()), 1e-6) if len(norms) else 1.0
-        self.dual = self._dual(np.abs(a), self._local().direction)
+        self.dual = self._dual(np.abs(a), self.s / problem.norms(self.s, self.smoothing)[problem.owner])
         self.before = np.inf
+        self.share = 0.0
         self.settled = False
-        self.metric: _Metric | None = None
+        self.metric: Metric | SlopeMetric | None = None
+        self.warm = a
 
     @property
     def phi(self) -> Array:
@@ -310,11 +252,17 @@ class _Steps:
             return np.asarray(weights @ self.features.slopes(self.size))
         return self.features.summed(weights)
 
-    def _local(self) -> _Local:
+    def _linearised(self, alpha: Array, gap: float) -> Linearised:
+        """Return the linearised norms; kinks are known near the solution, after a long step."""
+        unit = self.dual.unit
         problem = self.problem
-        norms = problem.norms(self.s, self.smoothing)
-        direction = self.s / norms[problem.owner]
-        return _Local(norms, direction, problem.short(self.values + self.bias, norms))
+        near = gap <= SETTLED and self.share > SETTLED_SHARE
+        at = problem.at_kinks(self.s, unit, self.smoothing) if near else self.s
+        return Linearised.of(problem, self.s, at, self.smoothing, unit, alpha)
+
+    def _short(self, local: Linearised) -> Array:
+        """Return by how much each row falls short of its linearised margin."""
+        return self.problem.short(self.values + self.bias, local.values)
 
     def _shrink(self) -> None:
         """Scale f, and set the best bias: with norms of slopes a smaller f is better."""
@@ -354,7 +302,7 @@ class _Steps:
         """Let f have all coordinates."""
         self.size = self.all
         self.c = np.concatenate([self.c, np.zeros(self.all - len(self.c))])
-        if self.all**2 <= LAST_WORK / self.work:
+        if self.all * min(self.all, self.work) <= LAST_WORK / self.work:
             self.exact = self.all
         self.dual = self._dual(self.dual.alpha, self.dual.unit)
         self.smoothing = max(self.smoothing, self._allowed(self.solution(0)))
@@ -368,33 +316,42 @@ class _Steps:
         if self.size == self.all and found.gap > SLOW * self.before:
             self.exact = min(self.all, 2 * self.exact)
         self.before = found.gap
-        local = self._local()
+        self._smooth(found)
+        local = self._linearised(self.dual.alpha, found.gap)
         B = self.features.slopes(self.exact)
         if self.exact == self.size:
             along = problem.grouped(local.direction) @ B
         else:
             along = self.features.combined(local.direction, np.arange(len(problem.rows)))
-        G = y[:, None] * self.phi
-        G[problem.rows] -= along
-        weight = self.dual.alpha[problem.rows] / local.norms
-        self.metric = _Metric.of(problem, B, along, self.dual.unit, weight)
+        # Signed rows y g, as the active-set method has them.
+        S = self.phi.copy()
+        S[problem.rows] -= y[problem.rows, None] * along
+        few = self.exact == self.size and problem.rank[local.alpha > 0].sum() <= self.size
+        self.metric = SlopeMetric.of(local, B) if few else Metric.of(local, B, along)
         if self.metric is None:
             return False
-        Z = self.metric.halved(G)
-        target = local.short + y * self.bias + Z @ self.metric.halved(self.c)
-        rows = problem.rows_with(target)
-        kernel = LinearKernelMatrix(y[:, None] * Z)
-        answer = optimise(kernel, rows, self.warm, 1e-6, EFFORT)
-        if answer is None:  # with few coordinates, the free rows of the start may have a singular matrix
-            answer = optimise(kernel, rows, np.zeros(len(y)), 1e-6, EFFORT)
+        c = self.c + self._summed(local.curved(local.offset))
+        target = self._short(local) + y * (self.bias + S @ self.metric.solved(c))
+        K = KeptKernelMatrix(self.metric.matrix(S))
+        answer = self._optimised(
+            K, problem.rows_with(target), found.gap > SETTLED and self.share <= SETTLED_SHARE
+        )
         if answer is None:
             return False
         self.warm = answer.a
         alpha = np.abs(answer.a)
-        t = self._move(local, alpha, answer.bias, self.metric.solved(alpha @ G - self.c))
-        self.settled = self.size == self.all and t > SETTLED_SHARE
-        self._smooth(found)
+        self._move(local, alpha, answer.bias, self.metric.solved(answer.a @ S - c))
+        self.settled = self.size == self.all and self.share > SETTLED_SHARE
         return True
+
+    def _optimised(self, K: KernelMatrix, rows: RowDual, guess_first: bool) -> ActiveSetSolution | None:
+        """Return the solution of the linearised problem, from the last dual variables or from a guess."""
+        for guessed in (guess_first, not guess_first):
+            start = self.guess(K.among(np.arange(len(self.warm)))) if guessed else self.warm
+            answer = optimise(K, rows, start, 1e-6, EFFORT)
+            if answer is not None:
+                return answer
+        return None
 
     def polish(self, found: ConeSolution) -> bool:
         """Take a step with the exact H that keeps the active set; return whether that is possible."""
@@ -402,39 +359,34 @@ class _Steps:
             return False
         problem = self.problem
         y = problem.y
-        assert self.metric is not None
+        assert isinstance(self.metric, Metric)
         alpha = np.abs(self.warm)
         free = np.flatnonzero((alpha > 0) & (alpha < problem.bound))
-        local = self._local()
+        self._smooth(found)
+        local = self._linearised(alpha, found.gap)
         A = y[free, None] * self.phi[free]
         has = np.isin(free, problem.rows)
         A[has] -= self.features.combined(local.direction, np.searchsorted(problem.rows, free[has]))
-        size = alpha[problem.rows]
-        exact = partial(self._exact_product, local, size / local.norms)
-        right = (y * alpha) @ self.phi - self.features.summed(size[problem.owner] * local.direction) - self.c
-        d, rise, change = _Saddle(self.metric, A, y[free], exact).solve(right, local.short[free])
+        weights = local.alpha[problem.owner] * local.direction + local.curved(local.offset)
+        right = (y * alpha) @ self.phi - self.features.summed(weights) - self.c
+        saddle = Saddle(self.metric, A, y[free], partial(self._exact_product, local))
+        d, rise, change = saddle.solve(right, self._short(local)[free])
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(change > 0, problem.bound[free] - alpha[free], -alpha[free]) / change
         most = min(1.0, float(np.where(change == 0, 1.0, reach).min(initial=1.0)))
         alpha[free] += most * change
         self.warm = y * alpha
-        self.settled = self._move(local, alpha, self.bias + rise, d, most) == 1.0
-        self._smooth(found)
+        self._move(local, alpha, self.bias + rise, d, most)
+        self.settled = self.share == 1.0
         return True
 
-    def _exact_product(self, local: _Local, weight: Array, d: Array) -> Array:
-        """Return H d; ``weight`` is α over the norm of each row."""
-        problem = self.problem
-        owner = problem.owner
-        unit = self.dual.unit
-        s = self.features.slopes_of(d, np.flatnonzero(weight > 0))
-        along = np.bincount(owner, local.direction * s, len(problem.rows))[owner]
-        other = np.bincount(owner, unit * s, len(problem.rows))[owner]
-        turned = s - 0.5 * (unit * along + local.direction * other)
-        return d + self.features.summed(weight[owner] * turned)
+    def _exact_product(self, local: Linearised, d: Array) -> Array:
+        """Return H d."""
+        s = self.features.slopes_of(d, np.flatnonzero(local.weight > 0))
+        return d + self.features.summed(local.curved(s))
 
-    def _move(self, local: _Local, alpha: Array, bias: float, d: Array, most: float = 1.0) -> float:
-        """Take the step d as far as the smoothed objective decreases, and return its share.
+    def _move(self, local: Linearised, alpha: Array, bias: float, d: Array, most: float = 1.0) -> None:
+        """Take the step d as far as the smoothed objective decreases.
 
         The share is at most ``most``. Dual variables take the whole step if their objective increases.
         """
@@ -447,24 +399,22 @@ class _Steps:
             at = self.s + t * s
             norms = problem.norms(at, self.smoothing)
             change = -problem.y * (values + rise)
-            change[problem.rows] += np.bincount(problem.owner, at * s, len(problem.rows)) / norms
+            change[problem.rows] += problem.sums(at * s) / norms
             short = problem.short(self.values + self.bias + t * (values + rise), norms)
             return float((self.c + t * d) @ d) + float(problem.bound[short > 0] @ change[short > 0])
 
         t = _least(slope, most)
         dual = self.dual
-        along = np.bincount(problem.owner, local.direction * s, len(problem.rows))[problem.owner]
-        unit = local.direction + (s - dual.unit * along) / local.norms[problem.owner]
-        unit = unit / np.maximum(problem.norms(unit), 1.0)[problem.owner]
+        unit = local.unit_after(s)
         self.dual = self._dual(alpha, unit)
         if self.dual.value < dual.value and t < 1.0:
             part = dual.alpha + t * (alpha - dual.alpha)
             self.dual = self._dual(part, dual.unit + t * (unit - dual.unit))
+        self.share = t
         self.c = self.c + t * d
         self.bias = self.bias + t * rise
         self.values = self.values + t * values
         self.s = self.s + t * s
-        return t
 
     def _allowed(self, found: ConeSolution) -> float:
         """Return the ε whose effect is a share of the gap, or the tolerance."""
@@ -491,109 +441,3 @@ def _least(slope: Callable[[float], float], most: float) -> float:
         else:
             high = middle
     return high
-
-
-@dataclass(frozen=True, eq=False)
-class _Saddle:
-    r"""Equations of a step in which the rows A keep their margins.
-
-    .. math:: H d - A^\top \lambda = r, \qquad A d + y b = e, \qquad y^\top \lambda = 0 .
-
-    They are solved by conjugate gradients with exact products by H, and a metric as preconditioner.
-    """
-
-    metric: _Metric
-    A: Array
-    y: Array
-    times: Callable[[Array], Array]
-
-    @cached_property
-    def _factors(self) -> Any:
-        half = self.metric.halved(self.A)
-        y = self.y[:, None]
-        K = np.block([[half @ half.T, y], [y.T, np.zeros((1, 1))]])
-        return lu_factor(K, check_finite=False)
-
-    def _preconditioned(self, r: Array, e: Array) -> tuple[Array, float, Array]:
-        """Return d, b and λ with the metric instead of H."""
-        first = self.metric.solved(r)
-        found = lu_solve(self._factors, np.append(e - self.A @ first, 0.0), check_finite=False)
-        dual = found[:-1]
-        return first + self.metric.solved(dual @ self.A), float(found[-1]), dual
-
-    def solve(self, r: Array, e: Array) -> tuple[Array, float, Array]:
-        """Return d, b and λ."""
-        d, b, _ = self._preconditioned(r, e)
-        none = np.zeros(len(self.y))
-        left = r - self.times(d)
-        g, rise, dual = self._preconditioned(left, none)
-        first = float(left @ g)
-        squared = first
-        p = g
-        up = rise
-        for _ in range(CONJUGATE):
-            if squared <= 1e-12 * first:
-                break
-            Hp = self.times(p)
-            step = squared / float(p @ Hp)
-            d = d + step * p
-            b = b + step * up
-            left = left - step * Hp
-            g, rise, dual = self._preconditioned(left, none)
-            before = squared
-            squared = float(left @ g)
-            p = g + (squared / before) * p
-            up = rise + (squared / before) * up
-        return d, b, dual
-
-
-@dataclass(frozen=True, eq=False)
-class _Metric:
-    """H: the lower Cholesky factor of its exact part, and the diagonal of the rest."""
-
-    factor: Array
-    rest: Array
-
-    @classmethod
-    def of(cls, problem: ConeMargins, B: Array, along: Array, unit: Array, weight: Array) -> _Metric | None:
-        """Return H; None if it has no factor.
-
-        Parameters
-        ----------
-        problem : the rows.
-        B : the slopes in the coordinates in which H is exact.
-        along : the gradient of the norm of each row, in all coordinates.
-        unit : dual variables of the norms.
-        weight : α over the norm of each row.
-        """
-        size = B.shape[1]
-        root = np.sqrt(weight)
-        used = np.flatnonzero(weight > 0)
-        active = np.flatnonzero(weight[problem.owner] > 0)
-        H = scaled_gram(B, active, root[problem.owner[active]])
-        first = along[used, :size] * root[used, None]
-        second = (problem.grouped(unit)[used] @ B) * root[used, None]
-        H = dsyr2k(-0.5, first.T, second.T, beta=1.0, c=H, lower=1, overwrite_c=1)
-        H[np.diag_indices(size)] += 1.0
-        factor = lifted_cholesky(H, LIFTS)
-        if factor is None:
-            return None
-        # A row has as much curvature across its direction as along it, for each of its further slopes.
-        rest = 1.0 + (weight * (problem.rank - 1.0)) @ along[:, size:] ** 2
-        return cls(factor, rest)
-
-    def halved(self, G: Array) -> Array:
-        r"""Return :math:`G H^{-1/2}`, with a root of H that is not symmetric."""
-        size = len(self.factor)
-        out = np.empty(G.shape)
-        out[..., :size] = solve_triangular(self.factor, G[..., :size].T, lower=True, check_finite=False).T
-        out[..., size:] = G[..., size:] / np.sqrt(self.rest)
-        return out
-
-    def solved(self, c: Array) -> Array:
-        r"""Return :math:`H^{-1} c`."""
-        size = len(self.factor)
-        half = self.halved(c)
-        half[:size] = solve_triangular(self.factor, half[:size], lower=True, trans=1, check_finite=False)
-        half[size:] /= np.sqrt(self.rest)
-        return half

@@ -28,13 +28,11 @@ from ...knowledge.traits import AtSlopes, states_arrays
 from ...knowledge.views import Building, SlopeTerms
 from ...prior import Member
 from ...problem.residuals import Residuals
-from ..methods.cone_newton import ConeMargins, ConeSolution, minimise
+from ..methods.cone_margins import ConeMargins
+from ..methods.cone_newton import ConeSolution, minimise
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
 from .start import guess
-
-# Coordinates in which the first dual variables are found.
-FIRST_COORDINATES = 400
 
 
 class Cones(Route):
@@ -77,8 +75,10 @@ class Cones(Route):
         features = _SlopeFeatures(_space(problem), weighted.X, rows, terms)
         margins = ConeMargins(weighted.y, weighted.margin, weighted.bound, rows, terms.rank)
         before = time.perf_counter()
-        a = _first_duals(margins, features.values)
-        found = minimise(margins, features, a, 1e-3 * min(spec.tol, 1e-6), spec.deadline)
+        rows_of_svm = margins.rows_with(margins.margin)
+        found = minimise(
+            margins, features, lambda K: guess(K, rows_of_svm), 1e-3 * min(spec.tol, 1e-6), spec.deadline
+        )
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("CONES: a linearised problem has no accurate solution. Use solver='auto'.")
@@ -105,12 +105,6 @@ def _space(problem: Problem) -> FactorMap:
     kernel = spec.kernel.double
     space: FactorMap = problem.maps.get(key, lambda: FactorMap(kernel, X, spec.scale))
     return space
-
-
-def _first_duals(margins: ConeMargins, values: Array) -> Array:
-    """Return signed dual variables of the SVM without slopes."""
-    few = values[:, :FIRST_COORDINATES]
-    return guess(few @ few.T, margins.rows_with(margins.margin))
 
 
 def _residuals(margins: ConeMargins, found: ConeSolution) -> Residuals:

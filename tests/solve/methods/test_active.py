@@ -8,6 +8,7 @@ import pytest
 
 from priorsvm.solve.methods.active import (
     FullKernelMatrix,
+    KeptKernelMatrix,
     LazyKernelMatrix,
     LinearKernelMatrix,
     RowDual,
@@ -213,3 +214,22 @@ def test_rows_are_made_where_they_are_missing(rng, first):
         np.testing.assert_allclose(kernel.times(a), K @ a, atol=1e-14)
         np.testing.assert_array_equal(kernel.among(np.array(rows)), K[np.ix_(rows, rows)])
     assert sum(map(len, kernel.parts)) == 6
+
+
+def test_kept_entries_are_computed_once_and_may_be_changed():
+    Z = np.random.default_rng(0).normal(size=(8, 3))
+    computed = []
+
+    class Counted(LinearKernelMatrix):
+        def among(self, rows):
+            computed.append(len(rows))
+            return super().among(rows)
+
+    kept = KeptKernelMatrix(Counted(Z))
+    for rows in ([1, 3, 4, 6], [3, 6], [1, 3, 4, 6], [0, 3]):
+        K = kept.among(np.array(rows))
+        np.testing.assert_allclose(K, Z[rows] @ Z[rows].T, atol=1e-14)
+        K += 1.0
+    assert computed == [4, 2]
+    a = np.arange(8.0)
+    np.testing.assert_allclose(kept.times(a), Z @ (Z.T @ a))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 from priorsvm import (
     RBF,
@@ -16,7 +17,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import SolverUnsuited
-from priorsvm.solve.methods import cone_newton
+from priorsvm.solve.methods import cone_margins, cone_metric, cone_newton
 from priorsvm.solve.routes import cones
 
 # Answers of CLARABEL and CONES differ by this, relative to the objective.
@@ -203,3 +204,62 @@ def test_random_labels_in_few_columns_have_an_answer(prior, kernel, C, seed):
     other = PriorSVC(prior, kernel=kernel, C=C, solver="CLARABEL").fit(X, y)
     assert found.status_ == "optimal"
     assert found.objective_ == pytest.approx(other.objective_, rel=1e-6)
+
+
+def test_few_slopes_have_a_matrix_of_their_own(gaps, rows, monkeypatch):
+    sizes = []
+    of = cone_metric.SlopeMetric.of.__func__
+
+    def kept(cls, local, B):
+        sizes.append(B.shape)
+        return of(cls, local, B)
+
+    monkeypatch.setattr(cone_metric.SlopeMetric, "of", classmethod(kept))
+    PriorSVC(UncertainSamples(0.3), kernel="rbf").fit(*rows)
+    assert not sizes  # 360 slopes, and 90 coordinates
+    found, other = both(MissingValues(), gaps)
+    assert sizes
+    check_same(found, other)
+
+
+def test_kinks_take_few_steps(monkeypatch):
+    X, y = make_classification(200, 6, n_informative=4, n_redundant=0, flip_y=0.05, random_state=0)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    given = {"kernel": "rbf", "solver": "CONES", "C": 100.0}
+    found = PriorSVC(MissingValues(), **given).fit(X, y)
+    monkeypatch.setattr(cone_margins.ConeMargins, "at_kinks", lambda self, s, unit, smoothing: s)
+    without = PriorSVC(MissingValues(), **given).fit(X, y)
+    assert found.objective_ == pytest.approx(without.objective_, rel=1e-8)
+    steps = [m.report_.solves[0]["iterations"] for m in (found, without)]
+    assert steps[0] <= 15 < steps[1]
+
+
+def test_the_first_problem_starts_near_its_solution(monkeypatch):
+    X, y = make_classification(300, 5, n_informative=5, n_redundant=0, flip_y=0.05, random_state=0)
+    steps = []
+    optimise = cone_newton.optimise
+
+    def counted(*given):
+        answer = optimise(*given)
+        steps.append(answer.steps)
+        return answer
+
+    monkeypatch.setattr(cone_newton, "optimise", counted)
+    PriorSVC(UncertainSamples(0.3), kernel="rbf").fit(X, y)
+    assert steps[0] <= 20  # from the SVM without slopes it takes about 100
+
+
+def test_a_linearised_problem_without_an_answer_starts_again(rows, monkeypatch):
+    whole = PriorSVC(UncertainSamples(0.3), kernel="rbf").fit(*rows)
+    optimise = cone_newton.optimise
+    starts = []
+
+    def second_only(K, dual, a, *given):
+        starts.append(a)
+        return None if len(starts) % 2 else optimise(K, dual, a, *given)
+
+    monkeypatch.setattr(cone_newton, "optimise", second_only)
+    found = PriorSVC(UncertainSamples(0.3), kernel="rbf").fit(*rows)
+    assert found.solver_ == "CONES"
+    assert found.objective_ == pytest.approx(whole.objective_, rel=1e-8)
+    assert not np.array_equal(starts[0], starts[1])
