@@ -89,8 +89,8 @@ def check_knowledge(
         raise InvalidType(f"block must be a Knowledge object such as ClassCosts(), got {described(block)}.")
     if not isinstance(kernels, (tuple, list)):
         raise InvalidType(f"kernels must be a tuple of kernels or names, got {described(kernels)}.")
-    if X is not None and np.ndim(X) != 2:
-        raise InvalidInput(f"X must have the shape (n, d), got {np.shape(X)}.")
+    if X is not None and np.ndim(X) < 2:
+        raise InvalidInput(f"X must have one row for each sample, got the shape {np.shape(X)}.")
     if X is None:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(40, 3))

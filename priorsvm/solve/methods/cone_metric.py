@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve, solve_triangular
+from scipy.linalg import cho_solve, lu_factor, lu_solve, solve_triangular
 from scipy.linalg.blas import dsyr2k, dsyrk
-from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array
 from ..._utils.linalg import lifted_cholesky, scaled_gram
@@ -114,7 +113,7 @@ class SlopeMetric:
 
     def solved(self, c: Array) -> Array:
         r"""Return :math:`H^{-1} c`."""
-        return np.asarray(c - dpotrs(self.factor, self.P @ c, lower=1)[0] @ self.P)
+        return np.asarray(c - cho_solve((self.factor, True), self.P @ c, check_finite=False) @ self.P)
 
 
 @dataclass(frozen=True, eq=False)
