@@ -44,6 +44,9 @@ PASSES = 3
 # Relative difference of the steps to two bounds that are met together.
 TIE = 1e-12
 
+# A step this much smaller than the first one is rounding. It may be longer than the way to a bound.
+ROUNDING = 1e-12
+
 # A condition is dependent on others if at most this share of its square remains.
 INDEPENDENT = 1e-14
 
@@ -440,8 +443,8 @@ class _FreeRows:
     ) -> None:
         e = rows.bias_weight
         # K + m ee' changes the solution by m e'd in b only, and is regular where K is not: rows of few
-        # features. A further matrix between the free rows would have to be paged in.
-        multiple = float(K.diagonal().max(initial=0.0))
+        # features. A further matrix between the free rows would have to be paged in. Rows may all be 0.
+        multiple = float(K.diagonal().max()) or 1.0
         K += multiple if (e == 1.0).all() else np.outer(multiple * e, e)
         self.K = K
         self.multiple = multiple
@@ -454,7 +457,7 @@ class _FreeRows:
         self.loose = np.ones(len(a), bool)
         self.steps = 0
         self.sums = np.column_stack([e, rows.sum_weight])
-        largest = float(K.diagonal().max(initial=0.0))
+        largest = float(K.diagonal().max()) or 1.0
         # K is symmetric, and its transpose has LAPACK's order.
         self.factor = lifted_cholesky(K.T, largest * LIFTS)
         if self.factor is None:
@@ -505,6 +508,7 @@ class _FreeRows:
     def walk(self, d: Array) -> bool:
         """Move along d to the targets, and keep rows at bounds that they meet; False if too many do."""
         rows = self.rows
+        least = ROUNDING * float(np.abs(d).max())
         while True:
             self.steps += 1
             to_bound = np.full(len(d), np.inf)
@@ -531,6 +535,8 @@ class _FreeRows:
                 unit[i] = 1.0
                 self._restrict(d, unit, self.a[i])
             d[~self.loose] = 0.0
+            if np.abs(d).max() <= least:
+                return True
 
     def _to_limits(self, d: Array) -> Array:
         """Return the multiples of d at which sums meet their limits."""

@@ -102,7 +102,7 @@ class SlopeMetric:
         active = np.flatnonzero(local.weight[local.problem.owner] > 0)
         P = local.root()[active] @ B
         P = P[np.einsum("md,md->m", P, P) > FLAT_DIRECTION]
-        M = dsyrk(1.0, P.T, trans=1, lower=1)
+        M = dsyrk(1.0, P.T, trans=1, lower=1) if len(P) else np.empty((0, 0))
         M[np.diag_indices(len(M))] += 1.0
         factor = lifted_cholesky(M, LIFTS)
         return None if factor is None else cls(P, factor)

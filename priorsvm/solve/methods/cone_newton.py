@@ -77,8 +77,10 @@ FLAT = 0.1
 # Bisections of the line search.
 BISECTIONS = 12
 
-# Work of the active-set method in one step, in factorisations of a matrix between all rows.
+# Work of the active-set method in one step, in factorisations of a matrix between all rows; more where rows
+# are few.
 EFFORT = 20.0
+SMALL = 2000.0
 
 
 class Features(Protocol):
@@ -346,9 +348,10 @@ class _Steps:
 
     def _optimised(self, K: KernelMatrix, rows: RowDual, guess_first: bool) -> ActiveSetSolution | None:
         """Return the solution of the linearised problem, from the last dual variables or from a guess."""
+        effort = max(EFFORT, SMALL / len(self.warm))
         for guessed in (guess_first, not guess_first):
             start = self.guess(K.among(np.arange(len(self.warm)))) if guessed else self.warm
-            answer = optimise(K, rows, start, 1e-6, EFFORT)
+            answer = optimise(K, rows, start, 1e-6, effort)
             if answer is not None:
                 return answer
         return None

@@ -13,6 +13,7 @@ from priorsvm.solve.methods.active import (
     LinearKernelMatrix,
     RowDual,
     optimise,
+    polish,
 )
 
 EFFORT = 1000.0
@@ -139,6 +140,16 @@ def test_all_rows_at_their_bounds():
     found = solved(np.diag([1.0, 2.0, 1.0, 2.0]), rows)
     np.testing.assert_allclose(found.a, [0.1, 0.1, -0.1, -0.1])
     assert found.bias == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("value", [1.5e-6, 0.0])
+@pytest.mark.parametrize("start", [[7e-4, -3e-4, -4e-4], [0.0, 0.0, 0.0]])
+def test_equal_rows_with_small_bounds_keep_the_balance(value, start):
+    y = np.array([1.0, -1.0, -1.0])
+    found = polish(FullKernelMatrix(np.full((3, 3), value)), y, np.full(3, 1e-3), np.array(start), 1e-6)
+    assert found.a[0] == 1e-3
+    assert abs(found.a.sum()) < 1e-15
+    np.testing.assert_allclose(found.scores, -1.0)
 
 
 def test_one_free_row_takes_what_the_sum_leaves():
