@@ -515,7 +515,7 @@ class _FreeRows:
             np.divide(np.where(d > 0, rows.upper, rows.lower) - self.a, d, out=to_bound, where=d != 0)
             to_limit = self._to_limits(d)
             t = min(float(to_bound.min()), float(to_limit.min(initial=np.inf)))
-            if t >= 1:
+            if not t < 1:  # also if a step overflows: then the remaining distances are NaN
                 self.a = self.a + d
                 return True
             self.a = self.a + t * d

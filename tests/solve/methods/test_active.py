@@ -152,6 +152,13 @@ def test_equal_rows_with_small_bounds_keep_the_balance(value, start):
     np.testing.assert_allclose(found.scores, -1.0)
 
 
+@pytest.mark.parametrize("start", [np.zeros(6), 0.5 * np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])])
+def test_a_step_that_overflows_ends(start):
+    y = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
+    found = polish(FullKernelMatrix(np.full((6, 6), 1e-300)), y, np.ones(6), start, 1e-6)
+    assert found is None
+
+
 def test_one_free_row_takes_what_the_sum_leaves():
     rows = plain([1, -1, -1], [0, -0.3, -0.2], [9, 0, 0], np.ones(3))
     found = solved(np.eye(3), rows)
