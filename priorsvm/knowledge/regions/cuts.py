@@ -20,7 +20,7 @@ from .method import Method
 from .minimum import has_bound, proven_minimum
 from .requirement import CUT, STARTS, Requirement, distinct, size_of
 from .search import Search
-from .slide import movable, slide
+from .slide import movable, replaced, slide
 
 # Cuts of a soft block may stop at violations so many times larger than violations of a hard block.
 SOFT = 10
@@ -246,7 +246,11 @@ class Cuts(Method):
         """
         sticky = state.lift is not None and any(part.margin for part in found)
         raises = self.hard and (sticky or (stable and all(part.small for part in found)))
-        extended = [self._points(f, state, k, part, raises) for k, part in enumerate(found)]
+        extended = []
+        for k, part in enumerate(found):
+            # Points move in turn: moves of several requirements at once may raise the norm of f.
+            f, of_requirement = self._points(f, state, k, part, raises)
+            extended.append(of_requirement)
         points, lift, start = (list(parts) for parts in zip(*extended, strict=True))
         raised = raises or state.lift is not None
         known = all(part is not None for part in start)
@@ -254,11 +258,11 @@ class Cuts(Method):
 
     def _points(
         self, f: Any, state: Search, k: int, found: _Found, raises: bool
-    ) -> tuple[Array, Array, Array | None]:
-        """Return the points of requirement k, their lifts, and their dual variables if these are known.
+    ) -> tuple[Any, tuple[Array, Array, Array | None]]:
+        """Return f and the points of requirement k, their lifts, and their dual variables if these are known.
 
-        If the dual variables are known, active points move, and inactive points are left out. Points of
-        slopes that cells prove are few, and stay.
+        If the dual variables are known, active points move, also in f, and inactive points are left out.
+        Points of slopes that cells prove are few, and stay.
         """
         known = state.points[k]
         lift = np.full(len(known), found.margin) if state.lift is None else state.lift[k]
@@ -268,13 +272,12 @@ class Cuts(Method):
         if state.start is not None and (found.margin or state.requirements[k].direction is None):
             duals = movable(f, state.requirements[k], known, state.start[k])
         if duals is None or state.start is None:
-            return np.vstack([known[found.kept], found.new]), np.append(lift[found.kept], more), None
+            return f, (np.vstack([known[found.kept], found.new]), np.append(lift[found.kept], more), None)
         moves = duals > 0
         stays = (state.start[k] > 0) & ~moves
         points, weights, lifts = slide(f, state.requirements[k], known[moves], duals[moves], lift[moves])
+        if len(state.points) > 1 and moves.any():
+            f = replaced(f, state.requirements[k], known[moves], points, weights)
         start = np.concatenate([state.start[k][stays], weights, np.zeros(len(more))])
-        return (
-            np.vstack([known[stays], points, found.new]),
-            np.concatenate([lift[stays], lifts, more]),
-            start,
-        )
+        points = np.vstack([known[stays], points, found.new])
+        return f, (points, np.concatenate([lift[stays], lifts, more]), start)

@@ -26,8 +26,6 @@ ARRIVED = 5e-6
 LITTLE = 1e-8
 # A joint step may exceed the last value, but not all of these last values.
 MEMORY = 5
-# Cycles of a projection onto a polyhedron.
-CYCLES = 100
 # Projection onto a set given by a function: linear models, cycles of each, and Newton steps that end inside.
 MODELS = 4
 MODEL_CYCLES = 8
@@ -124,23 +122,6 @@ def descend_jointly(
             best = z
         values.append(new_value)
     return best, min(values)
-
-
-def onto_halfspaces(B: Array, d: Array, Z: Array) -> Array:
-    """Return the nearest points with Bx <= d, by cyclic projection with the corrections of Dykstra.
-
-    Rows of B have length one. The projection is repeated until all inequalities hold, or a limit is reached.
-    """
-    dual = np.zeros((len(Z), len(B)))
-    for _ in range(CYCLES):
-        for k, normal in enumerate(B):
-            before = dual[:, k]
-            after = np.maximum(Z @ normal - d[k] + before, 0.0)
-            Z = Z + (before - after)[:, None] * normal
-            dual[:, k] = after
-        if (d + 1e-12 >= Z @ B.T).all():
-            break
-    return Z
 
 
 def onto_level_set(g: Callable[[Array], Array], onto_box: Projection, h: float, Z: Array) -> Array:

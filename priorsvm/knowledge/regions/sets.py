@@ -15,7 +15,8 @@ from scipy.stats import norm, qmc
 
 from ..._utils.arrays import Array, distinct_rows
 from ...errors import InvalidInput, SolverFailed
-from .descent import STEPS, Differentiable, Projection, descend, onto_halfspaces, onto_level_set
+from .descent import STEPS, Differentiable, Projection, descend, onto_level_set
+from .halfspaces import Halfspaces
 
 Function = Callable[[Array], Array]
 
@@ -294,7 +295,7 @@ class PolyhedronSet(Set):
         used = size > 0
         B = (self.B * unit)[used] / size[used, None]
         d = (self.d - self.B @ low)[used] / size[used]
-        return Chart(low, np.diag(unit), np.diag(1.0 / unit), partial(onto_halfspaces, B, d), low, high)
+        return Chart(low, np.diag(unit), np.diag(1.0 / unit), Halfspaces(B, d), low, high)
 
     def minima(
         self, function: Differentiable, starts: Array, steps: int = STEPS, unit: Array | None = None

@@ -83,6 +83,21 @@ def slide(
     return chart.outer(z), weights, means[:, -1]
 
 
+def replaced(f: Any, requirement: Requirement, points: Array, new: Array, weights: Array) -> Any:
+    """Return f with new points of a requirement and their dual variables in place of its points."""
+    rest = _without(f, requirement, points)
+    part = _over(f, requirement, new, requirement.sign * weights)
+    if requirement.direction is None:
+        centres = np.vstack([rest.centres, part.centres])
+        return replace(rest, centres=centres, weights=np.concatenate([rest.weights, part.weights]))
+    pairs = [
+        (rest.slopes.points, part.slopes.points),
+        (rest.slopes.directions, part.slopes.directions),
+        (rest.slopes.weights, part.slopes.weights),
+    ]
+    return replace(rest, slopes=Slopes(*(np.concatenate(both) for both in pairs)))
+
+
 def _own(f: Any, requirement: Requirement) -> tuple[Array, Array, Array]:
     """Return the centres or slopes of f that a requirement is about, their weights, and their mask."""
     if requirement.direction is None:
