@@ -252,7 +252,7 @@ def _fixed_values(training: Sample, at: Any) -> Array:
         for key, value in at.items():
             if encoding is not None and encoding.set_value(row, key, value):
                 continue
-            if not is_number(value):
+            if not (is_number(value) or isinstance(value, (bool, np.bool_))):
                 raise InvalidInput(f"plot.decision: at[{key!r}] must be a finite number, got {value!r}.")
             row[_column(training, key, "at")] = value
         return row

@@ -34,6 +34,8 @@ ALL_PLACES = 10 * PLACES
 DRAWN = 1000
 # Columns of a place in a text.
 NAMED = 5
+# Up to so many columns method="guaranteed" is advised.
+FEW_COLUMNS = 4
 
 
 @lru_cache(maxsize=256)  # a fit compares the same counts several times
@@ -160,10 +162,11 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
     if view.late:
         size = f"by at least {-excess:.1e}, found {place} by a short check. verify() searches longer"
         limit = "max_seconds, which ended the fit"
+    few = sample.X.shape[1] <= FEW_COLUMNS
+    other = "method='guaranteed'" if few else "holds='rows' where rows are enough"
     return Caution(
         NotKept,
-        f"{words}: the hard block is violated {size}. Raise {limit}, use method='guaranteed' if the columns "
-        "are few, or a smaller region.",
+        f"{words}: the hard block is violated {size}. Raise {limit}, use {other}, or a smaller region.",
     )
 
 

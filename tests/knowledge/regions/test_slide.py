@@ -10,7 +10,7 @@ from priorsvm.function.fitted import FittedKernel, Slopes
 from priorsvm.knowledge.regions.descent import descend_jointly
 from priorsvm.knowledge.regions.requirement import Requirement, half_distances, merged
 from priorsvm.knowledge.regions.sets import BoxSet, EllipsoidSet, LevelSet, polyhedron
-from priorsvm.knowledge.regions.slide import movable, slide
+from priorsvm.knowledge.regions.slide import movable, replaced, slide
 
 LOW = np.array([-1.0, -0.5])
 HIGH = np.array([1.0, 1.5])
@@ -147,3 +147,37 @@ def test_a_function_without_slopes_has_no_points_to_move():
     moved, dual, lift = slide(f, requirement, points[moves], duals[moves], np.zeros(0))
     assert moved.shape == (0, 2)
     assert len(dual) == len(lift) == 0
+
+
+@pytest.mark.parametrize("direction", [None, np.array([0.0, 1.0])])
+def test_new_points_of_a_requirement_replace_its_points(direction):
+    """Rows, and points of another requirement, stay in f."""
+    rng = np.random.default_rng(0)
+    rows, points, new, others = (rng.normal(size=(n, 2)) for n in (12, 4, 3, 5))
+    duals = rng.random(4)
+    weights = rng.random(3)
+    kernel = RBF(0.7)
+    along = np.array([1.0, 0.0])
+    requirement = Requirement(REGIONS[0], -1.0, 0.0, direction)
+    if direction is None:
+        f = expansion(kernel, -1.0, points, duals)
+        expected = expansion(kernel, -1.0, new, weights)
+    else:
+        f, expected = (
+            FittedKernel(
+                0.3,
+                kernel,
+                rows,
+                np.arange(12.0),
+                None,
+                Slopes(
+                    np.vstack([others, own]),
+                    np.vstack([np.tile(along, (5, 1)), np.tile(direction, (len(own), 1))]),
+                    np.concatenate([np.arange(5.0), -of_own]),
+                ),
+            )
+            for own, of_own in ((points, duals), (new, weights))
+        )
+    found = replaced(f, requirement, points, new, weights)
+    Z = rng.normal(size=(9, 2))
+    np.testing.assert_allclose(found.value(Z), expected.value(Z) - expected.bias, atol=1e-12)
