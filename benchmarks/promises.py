@@ -157,19 +157,22 @@ def _promise(seed: int, X: Array, rng: np.random.Generator) -> Promise:
                 short,
             )
         case _:
-            j = int(rng.integers(d))
-            direction = int(rng.choice([-1, 1]))
-            step = np.zeros(d)
-            step[j] = 1e-4
+            columns = rng.permutation(d)[: 1 + seed // 4 % 3]
+            directions = {int(j): int(rng.choice([-1, 1])) for j in columns}
 
             def falls(model: Any, Z: Array) -> Array:
-                Z = np.clip(Z, low + step, high - step)
-                rise = model.decision_function(Z + step) - model.decision_function(Z - step)
-                return -direction * rise / 2e-4
+                worst = np.full(len(Z), -np.inf)
+                for j, direction in directions.items():
+                    step = np.zeros(d)
+                    step[j] = 1e-4
+                    inside = np.clip(Z, low + step, high - step)
+                    rise = model.decision_function(inside + step) - model.decision_function(inside - step)
+                    worst = np.maximum(worst, -direction * rise / 2e-4)
+                return worst
 
             return Promise(
                 "Monotone",
-                Monotone({j: direction}, hard=True),
+                Monotone(directions, hard=True),
                 lambda count: rng.uniform(low, high, (count, d)),
                 lambda Z: np.clip(Z, low, high),
                 falls,
