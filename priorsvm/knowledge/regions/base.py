@@ -197,8 +197,10 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             bounds_of(within, self._named(sample), "within")
 
     def validate(self, sample: Sample) -> None:
-        if not (isinstance(self.mu, str) and self.mu == "auto"):
+        if not isinstance(self.mu, str):
             check_nonnegative(mu=self.mu)
+        elif self.mu != "auto":
+            raise InvalidInput(f"mu must be a nonnegative number or 'auto', got {self.mu!r}.")
         check_flag(hard=self.hard)
         check_choice("holds", self.holds, HOLDS)
         check_choice("method", self.method, self.methods)

@@ -227,22 +227,22 @@ def _check_covariances(S: Array) -> None:
 
 
 def _by_name(value: Any, what: str, names: Array | None) -> Any:
-    """Return a pandas Series or DataFrame with its columns in the order of the training data."""
+    """Return a pandas Series or DataFrame with the columns of the training data, and 0 for those left out."""
     named = [axis for axis in ("columns", "index") if hasattr(value, "reindex") and hasattr(value, axis)]
     if names is None or not named:
         return value
     known = list(names)
     axis = named[0]
     given = [str(label) for label in getattr(value, axis)]
-    if sorted(given) != sorted(known):
+    unknown = [label for label in given if label not in known]
+    if unknown or len(set(given)) < len(given):
         raise InvalidInput(
-            f"{what} has the columns {', '.join(given)}, but X has {', '.join(known)}. Use equal names "
-            "(.set_axis(X.columns, axis=1)), plain numbers (.to_numpy()), or a dict for some columns."
+            f"{what} has the columns {', '.join(given)}, but X has {', '.join(known)}. Use equal names, or "
+            "plain numbers (.to_numpy()). Columns left out have the error 0. Leave out columns of text."
         )
-    value = value.reindex(**{axis: known})
-    if axis == "columns" and sorted(map(str, value.index)) == sorted(known):
-        value = value.reindex(index=known)
-    return value
+    square = axis == "columns" and sorted(map(str, value.index)) == sorted(given)
+    value = value.reindex(**{axis: known}, fill_value=0.0)
+    return value.reindex(index=known, fill_value=0.0) if square else value
 
 
 def _distinct(array: Array) -> tuple[Array, Array]:

@@ -252,7 +252,7 @@ BAD = [
     (Box, {"label": None}, "label None is not among the classes"),
     (Box, {"mu": -1.0}, "mu must be a nonnegative number, got -1.0"),
     (Box, {"mu": np.nan}, "mu must be a nonnegative number"),
-    (Box, {"mu": "high"}, "mu must be a nonnegative number"),
+    (Box, {"mu": "high"}, "mu must be a nonnegative number or 'auto', got 'high'"),
     (Box, {"hard": 1}, "hard must be True or False, got 1"),
     (Box, {"method": "exact"}, "method must be one of 'auto', 'cuts', 'points', 'guaranteed', got 'exact'"),
     (Box, {"method": "kernelised"}, "method must be one of"),

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
@@ -19,7 +20,7 @@ from priorsvm import (
     VirtualSamples,
     VirtualSupportVectors,
 )
-from priorsvm.errors import ZeroedColumns
+from priorsvm.errors import InvalidInput, ZeroedColumns
 
 from .uncertain_problems import (
     DIGITS,
@@ -321,3 +322,23 @@ def test_a_path_over_c_is_separate_fits(few, covariances):
     for model, C in zip(base.fit_path(*few, {"C": [0.1, 1.0, 10.0]}), [0.1, 1.0, 10.0], strict=True):
         alone = PriorSVC(UncertainSamples(covariances), C=C, **SHARP).fit(*few)
         np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("by_row", [True, False])
+def test_columns_that_a_table_of_errors_leaves_out_are_exact(by_row):
+    """A text column is encoded inside the model, and the errors of the numbers keep their names."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    y = (X["a"] + X["b"] > 0).astype(int)
+    X["size"] = rng.choice(["small", "large"], 40)
+    errors = (
+        pd.DataFrame(rng.random((40, 2)), columns=["c", "a"]) if by_row else pd.Series({"c": 0.3, "a": 0.1})
+    )
+    found = PriorSVC(UncertainSamples(errors)).fit(X, y)
+    whole = np.zeros((40, 5) if by_row else 5)
+    whole[..., 0] = errors["a"]
+    whole[..., 2] = errors["c"]
+    expected = PriorSVC(UncertainSamples(whole)).fit(X, y)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7)
+    with pytest.raises(InvalidInput, match=r"size.*Leave out columns of text"):
+        PriorSVC(UncertainSamples(X.assign(size=0.0))).fit(X, y)
