@@ -190,7 +190,7 @@ def test_the_class_of_a_kernel_choice_is_one_label(wrong):
 def test_arguments_of_the_laws():
     with pytest.raises(InvalidType, match="kernels must be a tuple of kernels or names, got"):
         check_knowledge(ClassCosts({1: 2.0}), kernels="rbf")
-    with pytest.raises(InvalidInput, match=r"X must have the shape \(n, d\), got \(3,\)"):
+    with pytest.raises(InvalidInput, match=r"X must have one row for each sample, got the shape \(3,\)"):
         check_knowledge(ClassCosts({1: 2.0}), [1.0, 2.0, 3.0], [0, 1, 0])
 
 

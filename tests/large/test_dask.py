@@ -295,7 +295,7 @@ def clusters():
             cluster = distributed.LocalCluster(
                 n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
             )
-            made[n] = (cluster, distributed.Client(cluster))
+            made[n] = (cluster, distributed.Client(cluster, set_as_default=False))
         return made[n][1]
 
     yield client
@@ -327,7 +327,7 @@ def test_the_memory_of_a_worker_limits_its_chunks(monkeypatch):
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=2, memory_limit="500 kB", processes=False, dashboard_address=None
         ) as cluster,
-        distributed.Client(cluster).as_current(),
+        distributed.Client(cluster, set_as_default=False).as_current(),
         pytest.raises(TooLarge, match=r"chunk 0 of X has 6000 rows and takes 192 KB.* may take 62.5 KB"),
     ):
         PriorSVC().fit(da.from_array(X, chunks=(6000, 4)), y)
