@@ -2,7 +2,7 @@
 
 Each fit is checked by 100 000 random points of its region and by descents from the worst of them. Only
 ``decision_function`` is used, so the check shares no code with the search of the library. A violation above
-the tolerance of the blocks has to come with the warning ``NotKept``.
+the tolerance of the blocks has to come with the warning ``NotKept``, or ``ConvergenceWarning`` at a limit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine, make_classification, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, PriorSVC
@@ -85,7 +86,7 @@ def _outcome(seed: int, count: int) -> tuple[str, float, bool, float]:
         except Infeasible:
             return promise.kind, np.nan, False, time.process_time() - start
     seconds = time.process_time() - start
-    warned = any(issubclass(w.category, NotKept) for w in caught)
+    warned = any(issubclass(w.category, (NotKept, ConvergenceWarning)) for w in caught)
     return promise.kind, _worst(model, promise, count), warned, seconds
 
 

@@ -322,9 +322,7 @@ def optimise(
         with_slack = Ka + rows.sum_weight @ move.slack
         bias = _bias_between(rows, a, with_slack) if move.bias is None else move.bias
         excess = with_slack + bias * rows.bias_weight - rows.target
-        wrong_side = ~free & (
-            ((a < rows.upper) & (excess < -tolerance)) | ((a > rows.lower) & (excess > tolerance))
-        )
+        wrong_side = ~free & _on_wrong_side(rows, a, excess, tolerance)
         released = at_limit & (move.slack < -tolerance)
         residual_before = residual
         residual = float(np.abs(excess[free]).max(initial=0.0))
@@ -334,11 +332,15 @@ def optimise(
             at_limit &= ~released
             residual = np.inf
         elif residual <= tolerance or residual > 0.5 * residual_before:  # no progress in floating point
-            unbalanced = abs(float(rows.bias_weight @ a)) > 1e-9 * total
-            if move.bias is None and unbalanced:
+            if move.bias is None and abs(float(rows.bias_weight @ a)) > 1e-9 * total:  # unbalanced
                 return None
             return ActiveSetSolution(a, bias, Ka + bias * rows.bias_weight, steps)
     return None
+
+
+def _on_wrong_side(rows: RowDual, a: Array, excess: Array, tolerance: float) -> Array:
+    """Return a mask of the rows whose dual variable may change towards their target."""
+    return ((a < rows.upper) & (excess < -tolerance)) | ((a > rows.lower) & (excess > tolerance))
 
 
 def _worst_pair(excess: Array, wrong_side: Array) -> Array:
